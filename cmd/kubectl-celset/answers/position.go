@@ -6,8 +6,8 @@ package answers
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/yamlpath"
 )
 
 // place finds the positions of the fields of a document.
@@ -36,7 +37,7 @@ func (p *place) of(field string, line, column int) (inLine, inColumn int) {
 	if p.root == nil {
 		return p.document.Line, 1
 	}
-	key, value := p.find(field)
+	key, value := yamlpath.Find(p.root, field)
 	if line > 0 && value.Kind == yaml.ScalarNode {
 		if at := p.within(value, line, column); at >= 0 {
 			return p.position(at)
@@ -60,24 +61,10 @@ func (p *place) parse() {
 	}
 	p.root = document.Content[0]
 	if p.document.IsItem {
-		if _, items := p.find("items[" + strconv.Itoa(p.document.Item) + "]"); items != nil {
+		if _, items := yamlpath.Find(p.root, fmt.Sprintf("items[%d]", p.document.Item)); items != nil {
 			p.root = items
 		}
 	}
-}
-
-// find returns the node of a field, and the node of its key, which is nil for the root and for items of sequences. For a missing
-// field, it returns the innermost field on the path.
-func (p *place) find(field string) (key, value *yaml.Node) {
-	value = p.root
-	for _, step := range steps(field) {
-		nextKey, next := child(value, step)
-		if next == nil {
-			return key, value
-		}
-		key, value = nextKey, next
-	}
-	return key, value
 }
 
 // ofType returns the position of the first field whose value has the wrong type. path has no indices. ok is false if
@@ -89,7 +76,7 @@ func (p *place) ofType(path, wrong string) (line, column int, ok bool) {
 	if p.parse(); p.root == nil {
 		return 0, 0, false
 	}
-	key := firstOfType(nil, p.root, steps(path), wrong)
+	key := firstOfType(nil, p.root, yamlpath.Steps(path), wrong)
 	if key == nil {
 		return 0, 0, false
 	}
@@ -103,9 +90,7 @@ var tagsOf = map[string][]string{
 }
 
 func firstOfType(key, value *yaml.Node, path []string, wrong string) *yaml.Node {
-	for value.Kind == yaml.AliasNode && value.Alias != nil {
-		value = value.Alias
-	}
+	value = yamlpath.Resolve(value)
 	isType := slices.Contains(tagsOf[wrong], value.ShortTag())
 	if wrong == "bool" && value.Style == 0 && slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value.Value)) {
 		isType = true // in YAML 1.1, which the decoder of objects follows
@@ -123,61 +108,11 @@ func firstOfType(key, value *yaml.Node, path []string, wrong string) *yaml.Node 
 	if len(path) == 0 || value.Kind != yaml.MappingNode {
 		return nil
 	}
-	nextKey, next := child(value, path[0])
+	nextKey, next := yamlpath.Child(value, path[0])
 	if next == nil {
 		return nil
 	}
 	return firstOfType(nextKey, next, path[1:], wrong)
-}
-
-// steps splits the path of a field: "a.b[0].c" or "a[key.with.dots]".
-func steps(field string) []string {
-	var result []string
-	for field != "" {
-		switch field[0] {
-		case '.':
-			field = field[1:]
-		case '[':
-			end := strings.IndexByte(field, ']')
-			if end < 0 {
-				return result
-			}
-			result, field = append(result, strings.Trim(field[1:end], `"`)), field[end+1:]
-		default:
-			end := strings.IndexAny(field, ".[")
-			if end < 0 {
-				end = len(field)
-			}
-			result, field = append(result, field[:end]), field[end:]
-		}
-	}
-	return result
-}
-
-// child returns a field of a mapping, or an item of a sequence. A step that is no index names the item with that name.
-func child(of *yaml.Node, step string) (key, value *yaml.Node) {
-	// The parser rejects an alias that contains itself, but an alias may refer to an alias.
-	for of.Kind == yaml.AliasNode && of.Alias != nil {
-		of = of.Alias
-	}
-	switch of.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(of.Content); i += 2 {
-			if of.Content[i].Value == step {
-				return of.Content[i], of.Content[i+1]
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(of.Content) {
-			return nil, of.Content[i]
-		}
-		for _, item := range of.Content {
-			if _, name := child(item, "name"); item.Kind == yaml.MappingNode && name != nil && name.Value == step {
-				return nil, item
-			}
-		}
-	}
-	return nil, nil
 }
 
 // offset returns the offset in the document's text of a line and a column that count from 1. The column counts characters.

@@ -4,49 +4,21 @@
 package suite
 
 import (
+	"cmp"
 	"iter"
 	"reflect"
-	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/celset/celset/internal/yamlpath"
 )
 
 // lineOf returns the line of a field in the file. If the field is missing, it returns the line of the object around it.
 func (s *source) lineOf(path string) int {
-	node := s.root
-	if node == nil {
+	if s.root == nil {
 		return 0
 	}
-	line := node.Line
-	for _, part := range strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == ']' }) {
-		key, value := child(node, part)
-		if value == nil {
-			break
-		}
-		node, line = value, value.Line
-		if key != nil {
-			line = key.Line
-		}
-	}
-	return line
-}
-
-// child returns a value of a mapping by its name, with its key, or a value of a sequence by its index. It does not follow aliases.
-func child(node *yaml.Node, name string) (key, value *yaml.Node) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == name {
-				return node.Content[i], node.Content[i+1]
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
-			return nil, node.Content[i]
-		}
-	}
-	return nil, nil
+	key, value := yamlpath.Find(s.root, path)
+	return cmp.Or(key, value).Line
 }
 
 func join(path, name string) string {

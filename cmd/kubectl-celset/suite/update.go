@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/celset/celset/internal/yamlpath"
 )
 
 // update writes new expectations into the file. changed maps the index of a case to its new expectations. The steps for each
@@ -34,8 +36,8 @@ func (s *source) update(changed map[int]*Expectations) error {
 	wanted := s.test
 	wanted.Cases = slices.Clone(wanted.Cases)
 	for _, i := range slices.Backward(slices.Sorted(maps.Keys(changed))) {
-		_, cases := child(s.root, "cases")
-		_, of := child(cases, fmt.Sprint(i))
+		_, cases := yamlpath.Child(s.root, "cases")
+		_, of := yamlpath.Child(cases, fmt.Sprint(i))
 		var err error
 		if content, err = s.replaced(content, of, &wanted.Cases[i].Expect, changed[i]); err != nil {
 			return fmt.Errorf("case %q: %w", wanted.Cases[i].Name, err)
@@ -97,7 +99,7 @@ func (s *source) replaced(content []byte, of *yaml.Node, from, to *Expectations)
 	if of == nil || of.Kind != yaml.MappingNode {
 		return nil, errors.New("the case is an alias")
 	}
-	key, expect := child(of, "expect")
+	key, expect := yamlpath.Child(of, "expect")
 	isNew := key == nil || expect.Kind == yaml.ScalarNode && expect.Value == ""
 	if isNew {
 		expect = &yaml.Node{Kind: yaml.MappingNode}
@@ -173,7 +175,7 @@ func change(expect *yaml.Node, from, to *Expectations) error {
 			return err
 		}
 		inFlow(value)
-		_, old := child(expect, name)
+		_, old := yamlpath.Child(expect, name)
 		if old == nil {
 			expect.Content = append(expect.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
 			continue

@@ -34,10 +34,10 @@ func Find(root *yaml.Node, path string) (key, value *yaml.Node) {
 func Steps(path string) []string {
 	var result []string
 	for path != "" {
-		switch {
-		case path[0] == '.':
+		switch path[0] {
+		case '.':
 			path = path[1:]
-		case path[0] == '[':
+		case '[':
 			end := strings.IndexByte(path, ']')
 			if end < 0 {
 				return result

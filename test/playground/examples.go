@@ -82,7 +82,7 @@ func examplesOf(ctx context.Context, root string) (found []example, err error) {
 
 // exampleOf returns the example for a case, or nil if the case is no example.
 func exampleOf(ctx context.Context, root, folder string, test *suite.ExpressionTest, c *suite.Case) (*example, error) {
-	if c.Expect.None != "" || len(c.Expect.Errors) > 0 || len(c.Setting.Nodes) > 0 {
+	if c.Expect.None != "" || len(c.Expect.Errors) > 0 || len(c.Nodes) > 0 {
 		return nil, nil
 	}
 	first, size := utf8.DecodeRuneInString(c.Name)

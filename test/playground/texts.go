@@ -28,7 +28,7 @@ type text struct {
 	identity
 }
 
-// identity has the fields that identify an object, and the resource that a class stands for.
+// identity has the fields that identify an object, and the extended resource of a class.
 type identity struct {
 	Kind     string `json:"kind"`
 	Metadata struct {

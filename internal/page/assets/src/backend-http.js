@@ -13,7 +13,7 @@ async function ask(name, question, signal) {
     response = await fetch(`answers/${name}`, request({method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal}));
   } catch {
     signal?.throwIfAborted();
-    throw new Error("The server does not answer. If it has ended, start it again and open the address that it prints.");
+    throw new Error("The server does not answer. If it has ended, start it again and open the URL that it prints.");
   }
   if (response.ok) return response.json();
   if (response.status === 401) throw new Error("The server refuses the token of this page. Open the URL that the server printed.");

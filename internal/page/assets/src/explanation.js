@@ -33,8 +33,8 @@ function verdict(answer) {
   const {fits, summary, more} = answer;
   return element("div", {class: `verdict ${fits ? "good" : "bad"}`},
     element("p", {class: "summary"}, verdictBadge(answer), " ", summary),
-    fits && more && muted(more.count === 0 && !more.atLeast ? "No more like this one fit." :
-      `${more.atLeast ? "At least " : ""}${more.count.toLocaleString("en")} more like this one ${more.count === 1 && !more.atLeast ? "fits" : "fit"}.`));
+    fits && more && muted(more.count === 0 && !more.atLeast ? "No more copies fit." :
+      `${more.atLeast ? "At least " : ""}${more.count.toLocaleString("en")} more ${more.count === 1 && !more.atLeast ? "copy fits" : "copies fit"}.`));
 }
 
 // The table of devices stays open if the user has opened it.

@@ -174,7 +174,7 @@ export function create(app) {
       element("h1", {}, app.playground ? "Try celset" : title), about,
       element("div", {class: "controls"}, fields.example, field("Machine", machine), fields.nodes, fields.inUse, element("button", {type: "button", id: "share", onclick: share}, "Copy link")), note,
       element("div", {class: "try"},
-        element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
+        element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer is updated while you type. Press Ctrl-Space for completions, or Ctrl-Enter for an answer at once."), problems.element),
         element("div", {}, progress, outcome, answer))),
     update(overview) {
       // An open list of options must not change without a reason.

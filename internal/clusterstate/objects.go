@@ -72,19 +72,19 @@ func (o *Objects) LimitQuantities() {
 // Overlay returns the union of o and other. If both have an object with the same name, the result has the object of other.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
-		Claims:    overlay(o.Claims, other.Claims),
-		Templates: overlay(o.Templates, other.Templates),
-		Classes:   overlay(o.Classes, other.Classes),
-		Slices:    overlay(o.Slices, other.Slices),
+		Claims:    Overlay(o.Claims, other.Claims),
+		Templates: Overlay(o.Templates, other.Templates),
+		Classes:   Overlay(o.Classes, other.Classes),
+		Slices:    Overlay(o.Slices, other.Slices),
 		Amendments: Amendments{
-			TaintRules: overlay(o.TaintRules, other.TaintRules),
-			Attributes: overlay(o.Attributes, withAge(other.Attributes, o.Attributes)),
+			TaintRules: Overlay(o.TaintRules, other.TaintRules),
+			Attributes: Overlay(o.Attributes, withAge(other.Attributes, o.Attributes)),
 		},
-		Nodes:      overlay(o.Nodes, other.Nodes),
-		Pods:       overlay(o.Pods, other.Pods),
-		Groups:     overlay(o.Groups, other.Groups),
+		Nodes:      Overlay(o.Nodes, other.Nodes),
+		Pods:       Overlay(o.Pods, other.Pods),
+		Groups:     Overlay(o.Groups, other.Groups),
 		HasCluster: o.HasCluster || other.HasCluster,
-		Running:    overlay(o.Running, other.Running),
+		Running:    Overlay(o.Running, other.Running),
 		Unread: Unread{
 			RunningUnknown: o.RunningUnknown,
 			Ignored:        slices.Concat(o.Ignored, other.Ignored),
@@ -96,7 +96,9 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 
 type key struct{ namespace, name string }
 
-func overlay[T metav1.Object](below, above []T) []T {
+// Overlay returns the union of two lists, sorted by namespace and name. If both have an object with the same name, the result has the
+// object of above.
+func Overlay[T metav1.Object](below, above []T) []T {
 	hidden := make(map[key]bool, len(above))
 	for _, object := range above {
 		hidden[keyOf(object)] = true

@@ -43,7 +43,7 @@ func New(objects *Objects) *State {
 	}
 	s.nodes = nodesOf(objects)
 	s.onNode = map[string][]*corev1.Pod{}
-	for _, pod := range overlay(objects.Running, objects.Pods) {
+	for _, pod := range Overlay(objects.Running, objects.Pods) {
 		if pod.Spec.NodeName != "" {
 			s.onNode[pod.Spec.NodeName] = append(s.onNode[pod.Spec.NodeName], pod)
 		}

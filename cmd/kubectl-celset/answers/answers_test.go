@@ -234,6 +234,17 @@ func TestPlacement(t *testing.T) {
 	explained := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "placement/p", Namespace: "default"})
 	require.Equal(t, "1 of 2 clusters selected.", explained.Summary)
 	require.NotNil(t, explained.Placement)
+
+	// A Placement in documents selects from the clusters of the hub. A cluster in documents replaces the cluster of the hub.
+	changed := strings.Replace(hubText[:strings.Index(hubText, "---")], "{region: east}", "{region: west}", 1)
+	tried := ask[answers.TryAnswer](t, a, answers.Try, answers.TryQuestion{Documents: changed})
+	require.Equal(t, "0 of 2 clusters selected.", tried.Subjects[0].Summary)
+	tried = ask[answers.TryAnswer](t, a, answers.Try, answers.TryQuestion{Documents: changed + `---
+apiVersion: cluster.open-cluster-management.io/v1
+kind: ManagedCluster
+metadata: {name: two, labels: {region: west, cluster.open-cluster-management.io/clusterset: all}}
+`})
+	require.Equal(t, "1 of 2 clusters selected.", tried.Subjects[0].Summary)
 }
 
 const hubText = `

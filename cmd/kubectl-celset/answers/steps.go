@@ -51,7 +51,7 @@ func (q *subjectQuestion) steps(ctx context.Context, on *explain.Explanation) ([
 		steps = append(steps, Step{Text: firstLine(on.Reason), Left: -1, Failed: true})
 	}
 	if on.Steps+on.Evaluations+on.Proven+on.Cuts > 0 {
-		steps = append(steps, Step{Left: -1, Text: fmt.Sprintf("search: %s, %s, %s without an evaluation, %s cut",
+		steps = append(steps, Step{Left: -1, Text: fmt.Sprintf("search: %s, %s, %s accepted without an evaluation, %s cut",
 			explain.Counted(on.Steps, "step"), explain.Counted(on.Evaluations, "evaluation"), explain.Counted(on.Proven, "set"), explain.Counted(on.Cuts, "device"))})
 	}
 	return steps, nil

@@ -58,13 +58,20 @@ func (a *Answers) try(ctx context.Context, question TryQuestion) (*TryAnswer, er
 		return nil, err
 	}
 	answer := &TryAnswer{Subjects: []SubjectAnswer{}}
-	if err := t.answerSubjects(ctx, state, answer); err != nil {
+	err = t.answerSubjects(ctx, state, answer)
+	if err == nil {
+		err = t.answerPlacements(ctx, answer)
+	}
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && len(answer.Subjects) > 0:
+		t.problem(severityWarning, 0, 0, fmt.Sprintf("%v: some objects of the documents have no answer", err))
+	case err != nil:
 		return nil, err
 	}
-	if err := t.answerPlacements(ctx, answer); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(t.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	// Problems without a position come last.
+	slices.SortStableFunc(t.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(uint(a.Line)-1, uint(b.Line)-1), cmp.Compare(a.Column, b.Column))
+	})
 	answer.Problems = t.problems
 	return answer, nil
 }
@@ -83,9 +90,8 @@ func (t *trial) decode(ctx context.Context) error {
 		at := &place{document: document.Position}
 		object := document.Object
 		if placements.Uses(object.GroupVersionKind()) {
-			object.SetNamespace(cmp.Or(object.GetNamespace(), t.Namespace))
 			t.hub = append(t.hub, document)
-			t.places[objectKey{object.GetKind(), object.GetNamespace(), object.GetName()}] = at
+			t.places[objectKey{object.GetKind(), cmp.Or(object.GetNamespace(), t.Namespace), object.GetName()}] = at
 			continue
 		}
 		ignored, warned := len(t.objects.Ignored), len(t.objects.Warnings)
@@ -160,6 +166,9 @@ func (t *trial) state(ctx context.Context) (*clusterstate.State, error) {
 	t.objects.LimitQuantities()
 	both := below.Overlay(t.objects)
 	if t.question.Machine != "" {
+		if len(t.objects.Nodes)+len(t.objects.Slices) > 0 {
+			t.problem(severityWarning, 0, 0, "the nodes and ResourceSlices of the documents are ignored, because a machine is chosen: choose no machine to use them")
+		}
 		both.Nodes, both.Slices = below.Nodes, below.Slices
 	}
 	if err := both.Enrich(ctx); err != nil {
@@ -182,14 +191,16 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 			return nil
 		}
 		one, err := of()
+		if err == nil {
+			// If the time is over, this answer is incomplete, and says so.
+			answer.Subjects = append(answer.Subjects, *one)
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			t.problemAt(severityError, at, "", err.Error())
-			return nil
 		}
-		answer.Subjects = append(answer.Subjects, *one)
 		return nil
 	}
 	for _, group := range asked.Groups {
@@ -261,7 +272,8 @@ func (t *trial) answerPlacements(ctx context.Context, answer *TryAnswer) error {
 	valid := slices.DeleteFunc(t.hub, func(document clusterstate.Document) bool {
 		_, err := placements.FromDocuments([]clusterstate.Document{document}, t.Namespace)
 		if err != nil {
-			t.undecodable(t.places[objectKey{document.Object.GetKind(), document.Object.GetNamespace(), document.Object.GetName()}], err)
+			object := document.Object
+			t.undecodable(t.places[objectKey{object.GetKind(), cmp.Or(object.GetNamespace(), t.Namespace), object.GetName()}], err)
 		}
 		return err != nil
 	})
@@ -270,6 +282,13 @@ func (t *trial) answerPlacements(ctx context.Context, answer *TryAnswer) error {
 		return err
 	}
 	objects := hub.Placements()
+	current, err := t.current(ctx)
+	if err != nil {
+		return err
+	}
+	if current.Hub != nil {
+		hub = current.Hub.Overlay(hub)
+	}
 	if len(objects) > maxSubjects {
 		t.problem(severityWarning, 0, 0, fmt.Sprintf("%d more Placements have no answer, because the limit is %d", len(objects)-maxSubjects, maxSubjects))
 		objects = objects[:maxSubjects]

@@ -203,6 +203,28 @@ func keep[T any](into *[]*T, object *unstructured.Unstructured, strictly bool) e
 	return nil
 }
 
+// Overlay returns the union of h and other. If both have an object with the same name, the result has the object of other.
+func (h *Hub) Overlay(other *Hub) *Hub {
+	result := newHub()
+	result.placements = clusterstate.Overlay(h.placements, other.placements)
+	result.clusters = clusterstate.Overlay(h.clusters, other.clusters)
+	result.sets = clusterstate.Overlay(h.sets, other.sets)
+	result.bindings = clusterstate.Overlay(h.bindings, other.bindings)
+	result.decisions = clusterstate.Overlay(h.decisions, other.decisions)
+	for _, from := range []*Hub{h, other} {
+		for name, score := range from.scores {
+			if result.scores[name] == nil {
+				result.scoreNames[name.Namespace] = append(result.scoreNames[name.Namespace], name.Name)
+			}
+			result.scores[name] = score
+		}
+	}
+	for _, names := range result.scoreNames {
+		slices.Sort(names)
+	}
+	return result
+}
+
 func (h *Hub) sort() {
 	slices.SortFunc(h.placements, func(a, b *clusterv1beta1.Placement) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

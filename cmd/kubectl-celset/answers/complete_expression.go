@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	resourceapi "k8s.io/api/resource/v1"
-
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cmd/kubectl-celset/check"
 )
 
 // setFunctions describes the functions over sets of package library, and the macros of CEL.
@@ -30,6 +29,7 @@ var setFunctions = []Completion{
 	{Label: "exists_one", Detail: "list.exists_one(d, condition)", Info: "The condition is true for exactly one element.", Apply: "exists_one("},
 	{Label: "map", Detail: "list.map(d, value)", Info: "The list of the values.", Apply: "map("},
 	{Label: "filter", Detail: "list.filter(d, condition)", Info: "The list of the elements with this condition.", Apply: "filter("},
+	{Label: "sortBy", Detail: "list.sortBy(d, key)", Info: "The list in the order of the keys.", Apply: "sortBy("},
 }
 
 // deviceMembers describes the fields of a device.
@@ -128,26 +128,11 @@ func qualifiedNames(known *names, of string) []qualified {
 				continue
 			}
 			for name, value := range slice.Spec.Devices[i].Attributes {
-				add(slice.Spec.Driver, string(name), attributeType(&value))
+				add(slice.Spec.Driver, string(name), check.AttributeType(value))
 			}
 		}
 	}
 	return result
-}
-
-func attributeType(value *resourceapi.DeviceAttribute) string {
-	switch {
-	case value.IntValue != nil:
-		return "int"
-	case value.BoolValue != nil:
-		return "bool"
-	case value.StringValue != nil:
-		return "string"
-	case value.VersionValue != nil:
-		return "version"
-	default:
-		return "list"
-	}
 }
 
 // attributeOptions returns the qualified names of attributes.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cmd/kubectl-celset/answers"
 )
@@ -102,6 +104,21 @@ func TestCompleteValues(t *testing.T) {
 		labels, _ := completed(t, c.upTo, c.typed)
 		require.Contains(t, labels, c.want, c.typed)
 	}
+}
+
+// TestCompleteHasSetFunctions checks that each function over sets is offered. Macros call the functions by a name with an @.
+func TestCompleteHasSetFunctions(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	labels, _ := completed(t, "expression: |\n", "            devices.")
+	found := 0
+	for name := range environment.Functions() {
+		if called, ok := strings.CutPrefix(name, "@"); ok && called != "in" && !strings.Contains(called, "_") {
+			found++
+			require.Contains(t, labels, strings.TrimSuffix(called, "AssociatedKeys"))
+		}
+	}
+	require.GreaterOrEqual(t, found, 7)
 }
 
 func TestCompleteExpressions(t *testing.T) {

@@ -59,7 +59,7 @@ func (p published) add(driver string, of *resourceapi.Device) {
 		if p[name] == nil {
 			p[name] = map[string]int{}
 		}
-		p[name][typeOf(value)]++
+		p[name][AttributeType(value)]++
 	}
 }
 

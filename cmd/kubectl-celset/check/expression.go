@@ -87,7 +87,8 @@ func (c *checker) understanding(ctx context.Context, text string, variables []v1
 	}
 }
 
-func typeOf(value resourceapi.DeviceAttribute) string {
+// AttributeType returns the type of the value of an attribute, such as "int" or "list(string)".
+func AttributeType(value resourceapi.DeviceAttribute) string {
 	switch {
 	case value.IntValue != nil:
 		return "int"

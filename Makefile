@@ -12,7 +12,8 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./deviceattr
 # allocator/incremental, whose values the tests of allocator share between goroutines.
 # TEST_RACE_PACKAGES are those of the module of tests: tests of libraries on a real API server, and the example driver.
 TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding controller) ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
-RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$')
+# The servers of kubectl celset serve and the watches behind it are concurrent, too.
+RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$'; $(GO) list ./cmd/kubectl-celset/serve ./internal/clusterstate/watching ./internal/page)
 
 .PHONY: help playground playground-serve demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release editor site generate-docs
 

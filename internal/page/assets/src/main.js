@@ -3,7 +3,7 @@
 
 // Starts the page: chooses the back end, shows the view that the URL names, and follows changes.
 
-import {element, failure, muted, plural} from "./dom.js";
+import {element, failure, muted, plural, visible} from "./dom.js";
 import * as nodes from "./nodes.js";
 import * as placements from "./placements.js";
 import {read, takeToken, write} from "./state.js";
@@ -81,7 +81,7 @@ async function show({live = false} = {}) {
 // refresh asks for the overview again.
 async function refresh() {
   overview = await backend.ask("overview", {});
-  if (!app.playground) document.getElementById("origin").textContent = overview.origin ?? "";
+  if (!app.playground) document.getElementById("origin").textContent = visible(overview.origin ?? "");
   const warnings = (overview.warnings ?? []).slice(0, 100), identity = JSON.stringify(warnings);
   const box = document.getElementById("warnings");
   if (box.dataset.shown === identity) return;

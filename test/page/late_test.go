@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/internal/page"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/internal/browser"
 )
 
 // TestNewerQuestion checks that a newer question ends the one before it.
 func TestNewerQuestion(t *testing.T) {
+	cases.OnlyNightly(t, "needs Chromium")
 	assets := page.Handler(page.Configuration{Backend: page.HTTP})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		question, _ := io.ReadAll(request.Body)
@@ -45,6 +47,7 @@ func TestNewerQuestion(t *testing.T) {
 
 // TestChangesDuringQuestion checks that changes of the objects don't abort a question that takes longer than the time between them.
 func TestChangesDuringQuestion(t *testing.T) {
+	cases.OnlyNightly(t, "needs Chromium")
 	assets := page.Handler(page.Configuration{Backend: page.HTTP})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		switch request.URL.Path {
@@ -55,7 +58,7 @@ func TestChangesDuringQuestion(t *testing.T) {
 			case <-time.After(3 * time.Second):
 			case <-request.Context().Done():
 			}
-			_, _ = io.WriteString(w, `{"problems": [], "subjects": [{"subject": "claim default/a", "fits": true, "summary": "an answer"}]}`)
+			_, _ = io.WriteString(w, `{"problems": [], "subjects": [{"subject": "claim default/a", "fits": true, "verdict": "Fits", "summary": "an answer"}]}`)
 		case "/events":
 			for i := 0; request.Context().Err() == nil; i++ {
 				_, _ = fmt.Fprintf(w, "data: {\"revision\": \"%d\"}\n\n", i)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/internal/browser"
 )
 
@@ -29,6 +30,7 @@ spec:
 
 // TestReorderedText checks that no text of an object can hide or reorder the text of the page.
 func TestReorderedText(t *testing.T) {
+	cases.OnlyNightly(t, "needs Chromium")
 	file := filepath.Join(t.TempDir(), "slices.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(reordered), 0o600))
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

@@ -251,7 +251,8 @@ func zones(of ...string) func(int) map[string]string {
 func TestSomeFit(t *testing.T) {
 	l := newNodes(t, "some", 3, zones("a", "a", "b"))
 	members := l.group(t, "never", "nodes.size() == 3", "", 2, 3, l.apart)
-	l.requireRefused(t, members[0], "no set of 2 nodes satisfies constraint")
+	// The order of the pods decides whether the scheduler finds two pods that fit beside each other in its first attempt.
+	l.requireAvailable(t, "never", none)
 	for _, name := range members {
 		require.Empty(t, l.Pod(t, name).Spec.NodeName)
 	}

@@ -192,7 +192,7 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 		}
 		one, err := of()
 		if err == nil {
-			// If the time is over, this answer is incomplete, and says so.
+			// If the time is over, the text of this answer says that it is incomplete.
 			answer.Subjects = append(answer.Subjects, *one)
 		}
 		if ctx.Err() != nil {

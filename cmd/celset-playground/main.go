@@ -27,7 +27,7 @@ func main() {
 			go func() { questions <- asked }()
 		})
 	}))
-	page := playground.New()
+	page := playground.New(0)
 	page.WarmUp()
 	for asked := range questions {
 		answer, err := page.Answer(context.Background(), asked.name, asked.json)

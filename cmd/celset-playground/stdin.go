@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	page, lines := playground.New(), bufio.NewScanner(os.Stdin)
+	page, lines := playground.New(0), bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 4*answers.MaxDocuments)
 	for lines.Scan() {
 		name, question, _ := strings.Cut(lines.Text(), " ")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,7 @@ func TestExamples(t *testing.T) {
 	examples, err := examplesOf(t.Context(), "../..")
 	require.NoError(t, err)
 	require.Equal(t, "Four in a row of a ring", examples[0].Title, "the page begins with the first example")
-	page := playground.New()
+	page := playground.New(time.Hour)
 	groups, titles := map[string]int{}, map[string]bool{}
 	for _, one := range examples {
 		t.Run(one.Group+"/"+one.Title, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,7 +57,7 @@ func TestWebAssembly(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
 	require.Len(t, lines, len(questions)+2)
 
-	page := playground.New()
+	page := playground.New(time.Hour)
 	slowest, fitting := 0, 0
 	for i, line := range lines {
 		var got struct {

@@ -8,16 +8,16 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/celset/celset/cmd/kubectl-celset/check"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
 const (
-	// maxChecked is the maximum number of objects that are checked. checkTime limits each search for sets.
+	// maxChecked is the maximum number of objects that are checked.
 	maxChecked = 64
-	checkTime  = time.Second
+	// checkPart is the part of the time for the question that the search for sets of the check may take, as a divisor.
+	checkPart = 10
 )
 
 // check records the findings of package check on the objects of the documents.
@@ -39,7 +39,7 @@ func (t *trial) check(ctx context.Context, state *clusterstate.State) error {
 		return nil
 	}
 	report, err := check.Run(ctx, state, func(object any) bool { return wanted[object] }, check.Options{
-		Features: t.Features, AllClasses: t.question.Machine == "" && state.HasCluster, Timeout: checkTime,
+		Features: t.Features, AllClasses: t.question.Machine == "" && state.HasCluster, Timeout: t.Timeout / checkPart,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

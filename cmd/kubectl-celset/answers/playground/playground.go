@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -22,14 +23,15 @@ import (
 // Playground answers questions about documents and models of machines.
 type Playground struct{ answers *answers.Answers }
 
-// New returns a Playground for a scheduler with all features and default arguments.
-func New() *Playground {
+// New returns a Playground for a scheduler with all features and default arguments. timeout is the time limit of one question, or 0
+// for the default.
+func New(timeout time.Duration) *Playground {
 	args := &configv1alpha1.DynamicResourcesCELArgs{}
 	configv1alpha1.SetDefaults(args)
 	// The time limit of a question applies to all nodes together. Timers of the browser can't interrupt the search on one node.
 	args.FilterTimeout = &metav1.Duration{}
 	source := answers.Static(answers.View{Objects: &clusterstate.Objects{}, Origin: "playground"})
-	return &Playground{answers.New(source, answers.Options{Features: Features(), Args: args})}
+	return &Playground{answers.New(source, answers.Options{Features: Features(), Args: args, Timeout: timeout})}
 }
 
 // warmUp is a question whose answer needs most of the code that answers need.

@@ -101,12 +101,12 @@ func TestPlayground(t *testing.T) {
 		page.Read("#answer details.table table", "default/pair")
 		page.RequireAccessible(axe, "playground-devices")
 		page.Click("#answer details.table summary")
-		page.Choose("#example", "trn1: a part of the torus and its EFAs")
+		page.Choose("#example", "Half of the torus with its EFAs")
 		settled(page)
 		// docs/pictures/page.png is the upper part, with the 64 most frequent colors.
 		page.Shoot("page.png", 1200, "light")
 		page.View(1280, 800, "light")
-		page.Choose("#example", "HGX H100: a NIC for each GPU")
+		page.Choose("#example", "A rail for each GPU")
 		settled(page)
 	})
 	t.Run("an error", func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestPlayground(t *testing.T) {
 		page.RequireAccessible(axe, "playground-slow")
 		write(page, claim)
 		page.Read("#answer .verdict", "")
-		page.Choose("#example", "HGX H100: a NIC for each GPU")
+		page.Choose("#example", "A rail for each GPU")
 	})
 	t.Run("markup", func(t *testing.T) {
 		page.T = t

@@ -62,11 +62,11 @@ var budgets = []budget{
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5911, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 19441, goal: 8400},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7269, goal: 3000},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7272, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 772},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 23112},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 104082},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8714, files: 32},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 104103},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8715, files: 32},
 	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1816},
 }
 

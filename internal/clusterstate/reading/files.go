@@ -4,6 +4,7 @@
 package reading
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -58,13 +59,15 @@ func Documents(filenames resource.FilenameOptions, stdin io.Reader) ([]clusterst
 // templates, classes, groups and DeviceAttributes, as in kubectl apply.
 func Files(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*clusterstate.Objects, error) {
 	documents, err := Documents(filenames, stdin)
-	if err == nil {
-		documents, err = clusterstate.WithPods(documents)
-	}
 	if err != nil {
 		return nil, err
 	}
+	// A Job with mistakes must not prevent answers about the other objects.
+	documents, ofJobs := clusterstate.WithPods(documents)
 	objects := &clusterstate.Objects{}
+	if ofJobs != nil {
+		objects.Warnings = append(objects.Warnings, fmt.Sprintf("the pods of Jobs are left out: %v", ofJobs))
+	}
 	for _, document := range documents {
 		if err := objects.Add(document, namespace); err != nil {
 			return nil, err

@@ -140,6 +140,27 @@ func TestStandardInputAndDirectories(t *testing.T) {
 	require.ErrorContains(t, err, "none.yaml")
 }
 
+// TestJobs checks that a Job becomes its pods, and that a Job with a mistake is a warning.
+func TestJobs(t *testing.T) {
+	objects, err := read(t, `apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {parallelism: 2, completionMode: Indexed, template: {spec: {containers: [{name: c}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: b}
+spec: {paralelism: 2}
+`)
+	require.NoError(t, err)
+	require.Len(t, objects.Pods, 2)
+	require.Equal(t, "a-1", objects.Pods[1].Name)
+	require.Equal(t, "1", objects.Pods[1].Labels["batch.kubernetes.io/job-completion-index"])
+	require.Len(t, objects.Warnings, 1)
+	require.Contains(t, objects.Warnings[0], "the pods of Jobs are left out: ")
+	require.Contains(t, objects.Warnings[0], `Job b: strict decoding error: unknown field "spec.paralelism"`)
+}
+
 func TestClassesInDocuments(t *testing.T) {
 	documents, err := reading.Documents(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(`
 {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: x}, spec: {}}
